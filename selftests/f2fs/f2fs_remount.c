@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * f2fs_remount HOW TIMES: change the memory mode by remount while reads of /dev/vda (compressed, throttled by the
+ * host) are in flight, and compare what is read with /dev/vdb. HOW is
+ *
+ *   to-normal	reads submitted under memory=low complete under memory=normal
+ *   to-low	the other direction
+ *   twice	to-low, and back as soon as the reads are complete
+ *   same	memory=low on a memory=low mount
+ *   failed	a remount that is refused half-way
+ *   storm	all of them in turn
+ *
+ * Afterwards nothing may be left mapped or allocated: /proc/vmallocinfo and the free memory are as before.
+ */
+#include "../steady.h"
+#include <signal.h>
+#include <sys/random.h>
+#include <sys/wait.h>
+
+struct how {
+	const char *name, *start, *flip;	/* flip NULL: a refused remount */
+	bool back;
+	bool alone;	/* no other read begins until the flip is over */
+};
+
+static const struct how hows[] = {
+	{ "to-normal", "memory=low", "memory=normal", false, true },
+	{ "to-low", "memory=normal", "memory=low", false, true },
+	{ "twice", "memory=normal", "memory=low", true, true },
+	{ "same", "memory=low", "memory=low", false, false },
+	{ "failed", "memory=low", NULL, false, false },
+};
+
+static int remount(const char *options)
+{
+	/* a refused remount has set the defaults before it gets there */
+	return mount("none", MNT, NULL, MS_REMOUNT, options ?: "memory=low,noextent_cache");
+}
+
+static int in_flight(void)
+{
+	int reads = 0;
+	FILE *f = fopen("/sys/block/vda/inflight", "r");
+
+	must(f && fscanf(f, "%d", &reads) == 1, "cannot read the number of reads in flight\n");
+	fclose(f);
+	return reads;
+}
+
+/*
+ * Read at random places, cold: once, so little that it is submitted in one go, or for ever. Exit status 1 if a byte
+ * differs.
+ */
+static pid_t reader(unsigned int seed, bool forever)
+{
+	static char buf[1 << 20], want[1 << 20];
+	const size_t size = forever ? sizeof(buf) : CHUNK;
+	pid_t pid = fork();
+
+	must(pid >= 0, "cannot fork\n");
+	if (pid)
+		return pid;
+	srandom(seed);
+	do {
+		int fd = open(FILE_ON_DISK, O_RDONLY), ofd = open("/dev/vdb", O_RDONLY);
+		off_t at = random() % (lseek(fd, 0, SEEK_END) - size);
+
+		at &= ~4095L;
+		posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+		posix_fadvise(fd, 0, 0, forever ? POSIX_FADV_NORMAL : POSIX_FADV_RANDOM);
+		if (pread(fd, buf, size, at) != (ssize_t)size || pread(ofd, want, size, at) != (ssize_t)size ||
+		    memcmp(buf, want, size))
+			_exit(1);
+		close(fd);
+		close(ofd);
+	} while (forever);
+	_exit(0);
+}
+
+/* Flip once while reads are in flight. In the end the mode is the one that @how starts with, or any in a storm. */
+static void flip(const struct how *how)
+{
+	int64_t until = now_ms() + 2000;
+
+	while (!in_flight() && now_ms() < until)
+		;
+	if (how->flip)
+		must(!remount(how->flip), "cannot remount with %s\n", how->flip);
+	else
+		must(remount(NULL) < 0, "a remount that must be refused was not\n");
+	if (!how->back)
+		return;
+	while (in_flight() && now_ms() < until)
+		;
+	must(!remount(how->start), "cannot remount back with %s\n", how->start);
+}
+
+/* Returns whether the readers saw the right data. */
+static bool flip_alone(const struct how *how, unsigned int seed)
+{
+	pid_t pid;
+	int status;
+
+	must(!remount(how->start), "cannot remount with %s\n", how->start);
+	pid = reader(seed, false);
+	flip(how);
+	waitpid(pid, &status, 0);
+	return !status;
+}
+
+/* One way, or any at random, never waiting for the readers. */
+static bool flip_among_readers(const struct how *only, int times, unsigned int seed)
+{
+	pid_t pids[2] = { reader(seed, true), reader(seed + 1, true) };
+	int i, status;
+	bool good = true;
+
+	for (i = 0; i < times; i++) {
+		const struct how *how = only ?: &hows[random() % ARRAY_SIZE(hows)];
+
+		must(!remount(how->start), "cannot remount with %s\n", how->start);
+		flip(how);
+	}
+	for (i = 0; i < 2; i++) {
+		good &= !waitpid(pids[i], &status, WNOHANG);	/* a reader ends only when data differs */
+		kill(pids[i], SIGKILL);
+		waitpid(pids[i], &status, 0);
+	}
+	return good;
+}
+
+/* Maps and buffers of f2fs; what waits for a lazy purge is free. */
+static int count_maps(void)
+{
+	return count_lines("/proc/vmallocinfo", "vm_map_ram") + count_lines("/proc/vmallocinfo", "f2fs") +
+		count_lines("/proc/vmallocinfo", "zstd");
+}
+
+/* Free memory with what waits on per-CPU lists, which can be tens of megabytes. */
+static long long free_kb(void)
+{
+	FILE *f = fopen("/proc/zoneinfo", "r");
+	long long pages, sum = 0;
+	char line[200];
+
+	must(f, "cannot open /proc/zoneinfo\n");
+	while (fgets(line, sizeof(line), f))
+		if (sscanf(line, " count: %lld", &pages) == 1)
+			sum += pages;
+	fclose(f);
+	return number_in("/proc/meminfo", "MemFree:") + sum * (sysconf(_SC_PAGESIZE) >> 10);
+}
+
+static void settle(void)
+{
+	while (in_flight())
+		sleep_ms(100);
+	drop_caches();
+	sleep(2);	/* late frees, and per-CPU lists that go back once a second */
+	drop_caches();
+}
+
+int main(int argc, char **argv)
+{
+	unsigned int seed, h, way = ARRAY_SIZE(hows);
+	int times, i, maps[2];
+	long long kb[2];
+	bool good = true;
+
+	ksft_print_header();
+	ksft_set_plan(3);
+	must(argc == 3, "usage: f2fs_remount how times\n");
+	for (h = 0; h < ARRAY_SIZE(hows); h++)
+		if (!strcmp(argv[1], hows[h].name))
+			way = h;
+	must(way < ARRAY_SIZE(hows) || !strcmp(argv[1], "storm"), "unknown way %s\n", argv[1]);
+	times = atoi(argv[2]);
+	must(getrandom(&seed, sizeof(seed), GRND_NONBLOCK | GRND_INSECURE) == sizeof(seed), "no random numbers\n");
+	ksft_print_msg("seed %u\n", seed);
+	srandom(seed);
+
+	must(!mount_f2fs("/dev/vda", 0, "memory=normal"), "cannot mount /dev/vda\n");
+	/* the same load without a flip fills what stays filled */
+	for (i = 0; i < 20; i++)
+		waitpid(reader(seed - i - 1, false), NULL, 0);
+	settle();
+	maps[0] = count_maps();
+	kb[0] = free_kb();
+
+	if (way == ARRAY_SIZE(hows) || !hows[way].alone)
+		good = flip_among_readers(way == ARRAY_SIZE(hows) ? NULL : &hows[way], times, seed);
+	else
+		for (i = 0; i < times; i++)
+			good &= flip_alone(&hows[way], seed + i);
+	ksft_test_result(good, "data right over %d flips\n", times);
+
+	settle();
+	maps[1] = count_maps();
+	kb[1] = free_kb();
+	ksft_print_msg("maps %d -> %d, free %lld -> %lld kB\n", maps[0], maps[1], kb[0], kb[1]);
+	ksft_test_result(maps[1] <= maps[0] + 2, "no map left\n");
+	ksft_test_result(kb[1] + 2048 >= kb[0], "no memory left behind\n");
+	must(!umount(MNT), "cannot unmount\n");
+	ksft_finished();
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the test programs share: small files of /proc, /sys and tracefs, mounts, and the file under test.
+ *
+ * A test disk holds one file, FILE_ON_DISK; the same bytes stand bare on the disk given as the original.
+ */
+#ifndef STEADY_H
+#define STEADY_H
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include <kselftest.h>
+
+#define MNT		"/tmp/mnt"
+#define FILE_ON_DISK	MNT "/data"
+#define TRACING		"/sys/kernel/tracing/"
+#define CHUNK		(128 << 10)
+
+/* A step that the test cannot go on without. */
+#define must(cond, ...)							\
+	do {								\
+		if (!(cond)) {						\
+			int err = errno;				\
+			ksft_print_msg("errno %d: %s\n", err, strerror(err)); \
+			ksft_exit_fail_msg(__VA_ARGS__);		\
+		}							\
+	} while (0)
+
+static inline void write_file(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_TRUNC);
+
+	must(fd >= 0, "cannot open %s\n", path);
+	must(write(fd, text, strlen(text)) == (ssize_t)strlen(text),
+	     "cannot write '%s' to %s\n", text, path);
+	close(fd);
+}
+
+/* Number of lines of @path that contain @what. */
+static inline int count_lines(const char *path, const char *what)
+{
+	FILE *f = fopen(path, "r");
+	char line[1024];
+	int n = 0;
+
+	must(f, "cannot open %s\n", path);
+	while (fgets(line, sizeof(line), f))
+		n += strstr(line, what) != NULL;
+	fclose(f);
+	return n;
+}
+
+/* The first number after @key in @path, or -1. */
+static inline long long number_in(const char *path, const char *key)
+{
+	FILE *f = fopen(path, "r");
+	char line[1024], *at;
+	long long v = -1;
+
+	must(f, "cannot open %s\n", path);
+	while (v < 0 && fgets(line, sizeof(line), f)) {
+		at = strstr(line, key);
+		if (at && sscanf(at + strlen(key), "%*[^0-9]%lld", &v) != 1)
+			v = -1;
+	}
+	fclose(f);
+	return v;
+}
+
+static inline void drop_caches(void)
+{
+	sync();
+	write_file("/proc/sys/vm/drop_caches", "3");
+}
+
+static inline int mount_f2fs(const char *dev, unsigned long flags, const char *options)
+{
+	mkdir(MNT, 0755);
+	return mount(dev, MNT, "f2fs", flags, options);
+}
+
+static inline int64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000LL + t.tv_nsec / 1000000;
+}
+
+static inline void sleep_ms(int ms)
+{
+	usleep(ms * 1000);
+}
+
+/* Read FILE_ON_DISK in order; compare with the bare disk @original unless NULL. Returns bytes, or -1. */
+static inline long long read_all(const char *original)
+{
+	static char buf[CHUNK], want[CHUNK];
+	int fd = open(FILE_ON_DISK, O_RDONLY);
+	int ofd = original ? open(original, O_RDONLY) : -1;
+	long long total = 0;
+	ssize_t n = -1;
+
+	must(fd >= 0, "cannot open %s\n", FILE_ON_DISK);
+	must(!original || ofd >= 0, "cannot open %s\n", original);
+	while ((n = read(fd, buf, sizeof(buf))) > 0) {
+		if (original && (pread(ofd, want, n, total) != n || memcmp(buf, want, n))) {
+			ksft_print_msg("data differs between %lld and %lld\n", total, total + n);
+			n = -1;
+			break;
+		}
+		total += n;
+	}
+	close(fd);
+	if (original)
+		close(ofd);
+	return n < 0 ? -1 : total;
+}
+
+#endif
