@@ -14,6 +14,13 @@ die() { printf '%s: error: %s\n' "$verb" "$*" >&2; exit 1; }
 
 mkdir -p "$cache" 2>/dev/null || die "cannot create the cache folder $cache (set STEADYREAD_CACHE to another)"
 
+# Only a folder that was ours from the start has this mark (of bford.info/cachedir), and only such a one is cleaned.
+mark=$cache/CACHEDIR.TAG
+if [ -z "$(ls -A "$cache")" ]; then
+	printf '%s\n' 'Signature: 8a477f597d28d172789f06886806bc55' '# Made by steadyread; ci/clean removes it.' >"$mark" ||
+		die "cannot write in the cache folder $cache (set STEADYREAD_CACHE to another)"
+fi
+
 # need_space MIB: a full disk is met before the work, not in the middle of it.
 need_space() {
 	free=$(df -Pm "$cache" | awk 'NR == 2 { print $4 }')
@@ -58,7 +65,8 @@ if [ -n "${KTREE:-}" ]; then
 	id=$TREE-$(printf %s "$repo" | cksum | cut -d' ' -f1)
 else
 	repo=$cache/linux.git
-	base=refs/tags/base/$(tree_field 2)
+	# What stands for the version that the table asks for: itself, or a newer one if it is no longer served (ci/fetch).
+	base=refs/steadyread/base/$(tree_field 4 | tr '~:' '_%')
 	id=$TREE
 fi
 branch=steadyread/$TREE

@@ -6,7 +6,7 @@
  *
  *	prog,arg,...		/tests/prog with its arguments
  *	kunit			the results of the KUnit suites that ran at boot
- *	shell			a shell on the console
+ *	shell			a shell on the console, which reads /etc/profile
  *	steadyread.timeout=N	each program is killed after N seconds (0: never)
  *
  * The results go over a port of their own so that no console text can pass for
@@ -145,7 +145,7 @@ static int shell(void)
 	for (int i = 0; i < 3; i++)
 		dup2(fd, i);
 	execl("/bin/busybox", "sh", "-c",
-	      "/bin/busybox --install -s /bin; exec /bin/busybox sh -i", NULL);
+	      "/bin/busybox --install -s /bin; exec /bin/busybox sh -li", NULL);
 	perror("/bin/busybox");
 	return 1;
 }

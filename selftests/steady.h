@@ -98,29 +98,39 @@ static inline void sleep_ms(int ms)
 	usleep(ms * 1000);
 }
 
-/* Read FILE_ON_DISK in order; compare with the bare disk @original unless NULL. Returns bytes, or -1. */
-static inline long long read_all(const char *original)
+/* Read @fd in order; compare with @original unless it is negative. Returns bytes, or -1 where they differ. */
+static inline long long same_bytes(int fd, int original)
 {
 	static char buf[CHUNK], want[CHUNK];
-	int fd = open(FILE_ON_DISK, O_RDONLY);
-	int ofd = original ? open(original, O_RDONLY) : -1;
-	long long total = 0;
-	ssize_t n = -1;
+	long long at = 0;
+	ssize_t n;
+
+	while ((n = pread(fd, buf, sizeof(buf), at)) > 0) {
+		if (original >= 0 && (pread(original, want, n, at) != n || memcmp(buf, want, n))) {
+			ksft_print_msg("data differs between %lld and %lld\n", at, at + n);
+			return -1;
+		}
+		at += n;
+	}
+	return n < 0 ? -1 : at;
+}
+
+/* The same for FILE_ON_DISK and the bare disk @original, or NULL. */
+static inline long long read_all(const char *original)
+{
+	int fd = open(FILE_ON_DISK, O_RDONLY), ofd = -1;
+	long long n;
 
 	must(fd >= 0, "cannot open %s\n", FILE_ON_DISK);
-	must(!original || ofd >= 0, "cannot open %s\n", original);
-	while ((n = read(fd, buf, sizeof(buf))) > 0) {
-		if (original && (pread(ofd, want, n, total) != n || memcmp(buf, want, n))) {
-			ksft_print_msg("data differs between %lld and %lld\n", total, total + n);
-			n = -1;
-			break;
-		}
-		total += n;
+	if (original) {
+		ofd = open(original, O_RDONLY);
+		must(ofd >= 0, "cannot open %s\n", original);
 	}
+	n = same_bytes(fd, ofd);
 	close(fd);
 	if (original)
 		close(ofd);
-	return n < 0 ? -1 : total;
+	return n;
 }
 
 #endif

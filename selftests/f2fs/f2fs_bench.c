@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * f2fs_bench NAME DECODER [fragmented]: what a cold sequential read of the compressed file on /dev/vda costs, in
+ * instructions of the only CPU (QEMU -icount), and how often the pages of a cluster are mapped.
+ *
+ * Prints lines "# metric NAME.<what> <number>", as totals of one read:
+ *   instructions	three times, with nothing traced
+ *   clusters		calls of DECODER, the function that decodes one cluster
+ *   decoder		instructions in DECODER (the clock counts instructions, in steps of a timer tick)
+ *   maps_raw, maps_compressed	vm_map_ram() and vmap() of whole clusters, and of fewer pages
+ *   fallbacks		allocations that took a block from memory kept for another mobility
+ */
+#include "../steady.h"
+#include <linux/perf_event.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#define CLUSTER_PAGES	4	/* of the test disks */
+
+static int counter(void)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_HARDWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_HW_INSTRUCTIONS,
+	};
+
+	return syscall(SYS_perf_event_open, &attr, -1, 0, -1, 0);
+}
+
+/* All of what the CPU does while the file is read, user space, interrupts and work items included. */
+static uint64_t instructions_of_read(int fd, long long bytes)
+{
+	uint64_t n;
+
+	drop_caches();
+	ioctl(fd, PERF_EVENT_IOC_RESET, 0);
+	must(read_all(NULL) == bytes, "cannot read %s\n", FILE_ON_DISK);
+	must(read(fd, &n, sizeof(n)) == sizeof(n), "cannot read the counter\n");
+	return n;
+}
+
+/* One read with only @decoder profiled; gives its calls and the time in it. */
+static void profile_read(const char *decoder, long long *calls, double *ns)
+{
+	char line[256], name[128];
+	FILE *f;
+
+	write_file(TRACING "set_ftrace_filter", decoder);
+	drop_caches();
+	write_file(TRACING "function_profile_enabled", "1");
+	must(read_all(NULL) > 0, "cannot read %s\n", FILE_ON_DISK);
+	write_file(TRACING "function_profile_enabled", "0");
+	f = fopen(TRACING "trace_stat/function0", "r");
+	must(f, "no function profile\n");
+	*calls = 0;
+	while (fgets(line, sizeof(line), f))
+		if (sscanf(line, " %127s %lld %lf us", name, calls, ns) == 3 && !strcmp(name, decoder))
+			break;
+		else
+			*calls = 0;
+	fclose(f);
+	*ns *= 1000;
+}
+
+struct counts {
+	long long maps_raw, maps_compressed, fallbacks;
+};
+
+/* Add up the histogram of an event: entries with a key below @split in @low, all others in @high. */
+static void add_hist(const char *event, long long split, long long *low, long long *high)
+{
+	long long key, hits;
+	char line[256];
+	FILE *f;
+
+	snprintf(line, sizeof(line), TRACING "events/%s/hist", event);
+	f = fopen(line, "r");
+	must(f, "cannot open %s\n", line);
+	while (fgets(line, sizeof(line), f))
+		if (sscanf(line, "{ %*[^:]: %lld } hitcount: %lld", &key, &hits) == 2)
+			*(key < split ? low : high) += hits;
+	fclose(f);
+}
+
+/* One read with events counted: maps by their number of pages, and fallbacks of the page allocator. */
+static struct counts count_events(void)
+{
+	struct counts n = { 0 };
+
+	write_file(TRACING "kprobe_events", "p:steady/ram vm_map_ram count=%x1:u32\np:steady/vmap vmap count=%x1:u32\n");
+	write_file(TRACING "events/steady/ram/trigger", "hist:keys=count");
+	write_file(TRACING "events/steady/vmap/trigger", "hist:keys=count");
+	write_file(TRACING "events/kmem/mm_page_alloc_extfrag/trigger", "hist:keys=alloc_order");
+	drop_caches();
+	write_file(TRACING "events/steady/enable", "1");
+	write_file(TRACING "events/kmem/mm_page_alloc_extfrag/enable", "1");
+	must(read_all(NULL) > 0, "cannot read %s\n", FILE_ON_DISK);
+	write_file(TRACING "events/kmem/mm_page_alloc_extfrag/enable", "0");
+	write_file(TRACING "events/steady/enable", "0");
+	add_hist("steady/ram", CLUSTER_PAGES, &n.maps_compressed, &n.maps_raw);
+	add_hist("steady/vmap", CLUSTER_PAGES, &n.maps_compressed, &n.maps_raw);
+	add_hist("kmem/mm_page_alloc_extfrag", 0, &n.fallbacks, &n.fallbacks);
+	return n;
+}
+
+/* Leave every other page of nearly all memory free, so that no two free pages are neighbours. */
+static void fragment(void)
+{
+	size_t size = (number_in("/proc/meminfo", "MemAvailable:") - 128 * 1024) << 10;
+	size_t page = sysconf(_SC_PAGESIZE), i;
+	char *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	must(p != MAP_FAILED, "cannot take %zu bytes\n", size);
+	for (i = 0; i < size; i += page)
+		p[i] = 1;
+	for (i = 0; i < size; i += 2 * page)
+		must(!madvise(p + i, page, MADV_DONTNEED), "cannot give back a page\n");
+	must(!mlock(p + page, page), "cannot keep a page\n");
+}
+
+int main(int argc, char **argv)
+{
+	long long bytes, calls = 0;
+	struct counts counts;
+	uint64_t n[3];
+	double ns = 0;
+	int fd, i;
+
+	ksft_print_header();
+	ksft_set_plan(2);
+	must(argc == 3 || (argc == 4 && !strcmp(argv[3], "fragmented")), "usage: f2fs_bench name decoder [fragmented]\n");
+	must(!mount_f2fs("/dev/vda", MS_RDONLY, ""), "cannot mount /dev/vda\n");
+	fd = counter();
+	must(fd >= 0, "this machine does not count instructions\n");
+	if (argc == 4)
+		fragment();
+	bytes = read_all(NULL);	/* what stays cached over drop_caches is cached now */
+
+	for (i = 0; i < 3; i++)
+		n[i] = instructions_of_read(fd, bytes);
+	profile_read(argv[2], &calls, &ns);
+	counts = count_events();
+
+	for (i = 0; i < 3; i++)
+		ksft_print_msg("metric %s.instructions %" PRIu64 "\n", argv[1], n[i]);
+	ksft_print_msg("metric %s.clusters %lld\n", argv[1], calls);
+	ksft_print_msg("metric %s.decoder %.0f\n", argv[1], ns);
+	ksft_print_msg("metric %s.maps_raw %lld\n", argv[1], counts.maps_raw);
+	ksft_print_msg("metric %s.maps_compressed %lld\n", argv[1], counts.maps_compressed);
+	ksft_print_msg("metric %s.fallbacks %lld\n", argv[1], counts.fallbacks);
+	ksft_test_result(n[0] > (uint64_t)bytes, "instructions counted\n");
+	close(fd);
+	must(!umount(MNT), "cannot unmount\n");
+	ksft_test_result(calls > 0 && calls <= bytes / (CLUSTER_PAGES * 4096) && ns > 0, "decoder seen\n");
+	ksft_finished();
+}
