@@ -40,7 +40,7 @@ lint: ## what can be said of patches and scripts without building
 pristine: ## do the files that the patches touch carry patches of the distribution
 	@ci/pristine
 
-prefixes: ## build after each patch of the series: W=1, no new warning
+prefixes: ## build after each patch of the series: W=1 and sparse, no new warning
 	@ci/prefixes
 
 check: ## all that is run for every change

@@ -12,8 +12,10 @@ class Level:
     def __init__(self, indent):
         self.indent, self.name, self.plan, self.hint, self.tests, self.inner = indent, "", None, "", [], []
 
-    def short(self):
-        """What the plan lacks; a level without a plan (KUnit's parameters) must at least count from 1."""
+    def short(self, depth):
+        """What the plan lacks; only below a suite (KUnit's parameters) there may be none, but it must count from 1."""
+        if self.plan is None and depth < 3:
+            return "no plan"
         plan = len(self.tests) if self.plan is None else self.plan
         if [test.number for test in self.tests] == list(range(1, plan + 1)):
             return ""
@@ -56,28 +58,29 @@ class Report:
             elif head["plan"]:
                 level.plan = (level.plan or 0) + int(head["plan"])
         self.running = ".".join(level.name for level in stack if level.name)
-        if stack[0].plan is None or stack[0].short():
-            self.short.append(stack[0].short() or "no plan")
+        if stack[0].short(0):
+            self.short.append(stack[0].short(0))
         path = ""
-        for level in stack:     # those below the first belong to a test that did not end
+        for depth, level in enumerate(stack):   # those below the first belong to a test that did not end
             path += level.name and level.name + "."
-            self.walk(level, path)
+            self.walk(level, path, depth)
 
-    def walk(self, level, path):
-        """Add the tests inside the level to the report; true if one of them failed."""
+    def walk(self, level, path, depth):
+        """Add the tests inside the level to the report; true if one of them failed. At depth 0 they are programs."""
         failed = False
         for test in level.tests:
             name = path + test.name
-            inner_failed = any([self.walk(inner, name + ".") for inner in test.levels])
+            inner_failed = any([self.walk(inner, name + ".", depth + 1) for inner in test.levels])
+            parent = any(inner.tests for inner in test.levels)
             for inner in test.levels if test.status != "skipped" else []:
-                if inner.plan == 0:
-                    self.empty.append(name)
-                elif inner.short():
-                    self.short.append(name + ": " + inner.short() + (test.why and " (%s)" % test.why))
+                if (inner.tests or inner.plan) and inner.short(depth + 1):
+                    self.short.append(name + ": " + inner.short(depth + 1) + (test.why and " (%s)" % test.why))
+            empty = test.status == "passed" and not parent and (test.levels or depth == 0)
             if test.timed_out:
                 self.timed_out.append(name + " " + test.why)
-            parent = any(inner.tests for inner in test.levels)
-            if not parent or test.status == "skipped" or (test.status == "failed" and not inner_failed):
+            if empty:
+                self.empty.append(name)
+            elif not parent or test.status == "skipped" or (test.status == "failed" and not inner_failed):
                 self.leaves.append((test.status, name, test.why))
             failed |= inner_failed or test.status == "failed"
         return failed

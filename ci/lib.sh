@@ -3,6 +3,7 @@
 set -eu
 umask 022
 export LC_ALL=C TZ=UTC TERM=dumb
+export PYTHONDONTWRITEBYTECODE=1	# no __pycache__ in the checkout
 PATH=/usr/sbin:/usr/bin:/sbin:/bin:$PATH	# a python3 shim earlier in PATH makes kernel builds crawl
 
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
@@ -12,7 +13,16 @@ verb=${0##*/}
 say() { printf '%s: %s\n' "$verb" "$*" >&2; }
 die() { printf '%s: error: %s\n' "$verb" "$*" >&2; exit 1; }
 
-mkdir -p "$cache" 2>/dev/null || die "cannot create the cache folder $cache (set STEADYREAD_CACHE to another)"
+# usable FOLDER WAY-OUT: kbuild breaks on white space and colons in a path, QEMU's options and lists of disks on commas.
+usable() {
+	case $1 in *[[:space:],:]*) die "the path '$1' has white space, a comma or a colon, which kbuild or QEMU cannot take: $2" ;; esac
+}
+case $cache in /*) ;; *) cache=$PWD/$cache ;; esac
+usable "$root" 'move the checkout'
+usable "$cache" 'set STEADYREAD_CACHE to another'
+{ mkdir -p "$cache" && cache=$(CDPATH='' cd -- "$cache" && pwd); } 2>/dev/null ||
+	die "cannot create the cache folder $cache (set STEADYREAD_CACHE to another)"
+export STEADYREAD_CACHE="$cache"
 
 # Only a folder that was ours from the start has this mark (of bford.info/cachedir), and only such a one is cleaned.
 mark=$cache/CACHEDIR.TAG
@@ -37,7 +47,7 @@ one_of() {
 	die "unknown $name '$value': known are $*"
 }
 
-# words: the lines of a data file without comments.
+# rows FILE: the lines of a data file without comments.
 rows() { sed -e '/^#/d' -e '/^[[:space:]]*$/d' "$1"; }
 
 trees() { rows "$root/series/trees.tsv" | cut -f1; }
@@ -54,13 +64,20 @@ one_of ARCH "$ARCH" arm64
 # shellcheck disable=SC2046
 one_of KERNEL "$KERNEL" patched base $(references)
 
-# Git as if on a machine without settings, so that the same input gives the same commits everywhere.
+# Git as if on a machine without settings, so that the same input gives the same commits everywhere; and a caller that is
+# itself a git hook or alias has no say. Trees that belong to another user are allowed: this user named them.
+command -v git >/dev/null 2>&1 || "$root/ci/install" || exit 1
+# shellcheck disable=SC2046
+unset $(git rev-parse --local-env-vars)
+export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=safe.directory GIT_CONFIG_VALUE_0='*'
 export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1
 export GIT_AUTHOR_NAME='steadyread developers' GIT_AUTHOR_EMAIL=developers@steadyread.invalid
 export GIT_COMMITTER_NAME="$GIT_AUTHOR_NAME" GIT_COMMITTER_EMAIL="$GIT_AUTHOR_EMAIL"
 
 if [ -n "${KTREE:-}" ]; then
-	repo=$(git -C "$KTREE" rev-parse --absolute-git-dir 2>/dev/null) || die "KTREE=$KTREE is not a git tree"
+	KTREE=$(CDPATH='' cd -- "$KTREE" && pwd) || die "KTREE is not a folder"
+	export KTREE
+	repo=$(git -C "$KTREE" rev-parse --absolute-git-dir) || die "KTREE=$KTREE is not a git tree"
 	base=$(git -C "$KTREE" rev-parse -q --verify "${KBASE:-HEAD}^{commit}") || die "KTREE=$KTREE has no commit ${KBASE:-HEAD}"
 	id=$TREE-$(printf %s "$repo" | cksum | cut -d' ' -f1)
 else
@@ -72,7 +89,6 @@ fi
 branch=steadyread/$TREE
 
 kgit() { git --git-dir="$repo" "$@"; }
-
 
 # commit_of KERNEL: the commit that is built for it.
 commit_of() {

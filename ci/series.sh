@@ -1,9 +1,6 @@
 # Sourced after lib.sh by the verbs that handle patches: where KERNEL's patches are, and a scratch repository to try them in.
 # shellcheck shell=sh disable=SC2034,SC2154
 
-# shellcheck disable=SC2046
-unset $(git rev-parse --local-env-vars)	# a caller that is itself a git hook or alias has no say
-
 case $KERNEL in
 patched) dir=$root/patches/$TREE head=$branch edit=$cache/src/$id ;;
 base) die 'KERNEL=base is the tree without patches' ;;

@@ -1,7 +1,7 @@
 # Sourced after lib.sh by the checks that run other checks.
 # shellcheck shell=sh disable=SC2154
 . "$root/ci/report.sh"
-unset KERNEL
+unset KERNEL DEBUG MEM SMP APPEND SLOWER	# what is checked is not for the caller to change
 began=$(date +%s)
 dir=$cache/$verb
 rm -rf "$dir"

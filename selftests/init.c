@@ -164,20 +164,31 @@ static bool kmemleak_command(const char *command)
 
 static int kmemleak(void)
 {
-	bool failed = !kmemleak_command("scan");
 	char *line = NULL;
 	size_t size = 0;
+	bool failed;
+	int leaks = 0;
 	FILE *f;
+
+	printf("KTAP version 1\n1..1\n");
+	failed = !kmemleak_command("scan");
 
 	/* Only what is 5 s old and did not change since an earlier scan is a leak. */
 	sleep(6);
 	failed |= !kmemleak_command("scan");
 	f = fopen(KMEMLEAK, "re");
-	failed |= !f;
-	while (f && getline(&line, &size, f) > 0) {
-		printf("# %s", line);
+	if (!f) {
+		printf("# %s: %s\n", KMEMLEAK, strerror(errno));
 		failed = true;
 	}
+	while (f && getline(&line, &size, f) > 0) {
+		printf("# %s", line);
+		leaks += !strncmp(line, "unreferenced object", 19);
+		failed = true;
+	}
+	if (leaks)
+		printf("# leaks found: %d\n", leaks);
+	printf("%sok 1 no leak\n", failed ? "not " : "");
 	return failed;
 }
 

@@ -9,6 +9,7 @@
 
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/mount.h>
@@ -35,11 +36,54 @@
 static inline void write_file(const char *path, const char *text)
 {
 	int fd = open(path, O_WRONLY | O_TRUNC);
+	ssize_t n;
 
 	must(fd >= 0, "cannot open %s\n", path);
-	must(write(fd, text, strlen(text)) == (ssize_t)strlen(text),
-	     "cannot write '%s' to %s\n", text, path);
+	for (; *text; text += n) {	/* tracefs takes a word at a time */
+		n = write(fd, text, strlen(text));
+		must(n > 0, "cannot write '%s' to %s\n", text, path);
+	}
 	close(fd);
+}
+
+/* Profile the named functions, separated by spaces, until profile_end(). */
+static inline void profile_begin(const char *functions)
+{
+	write_file(TRACING "set_ftrace_filter", functions);
+	write_file(TRACING "function_profile_enabled", "1");
+}
+
+static inline void profile_end(void)
+{
+	write_file(TRACING "function_profile_enabled", "0");
+}
+
+/* Calls of @function on all CPUs while it was profiled, and the time in it. */
+static inline long long profiled(const char *function, double *ns)
+{
+	char path[64], line[256], name[128];
+	long long calls = 0, n;
+	double us;
+	int cpu;
+
+	if (ns)
+		*ns = 0;
+	for (cpu = 0; cpu < sysconf(_SC_NPROCESSORS_CONF); cpu++) {
+		FILE *f;
+
+		snprintf(path, sizeof(path), TRACING "trace_stat/function%d", cpu);
+		f = fopen(path, "r");
+		must(f, "there is no function profile %s\n", path);
+		while (fgets(line, sizeof(line), f)) {
+			if (sscanf(line, " %127s %lld %lf us", name, &n, &us) != 3 || strcmp(name, function))
+				continue;
+			calls += n;
+			if (ns)
+				*ns += us * 1000;
+		}
+		fclose(f);
+	}
+	return calls;
 }
 
 /* Number of lines of @path that contain @what. */

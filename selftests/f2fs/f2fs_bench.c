@@ -3,7 +3,7 @@
  * f2fs_bench NAME DECODER [fragmented]: what a cold sequential read of the compressed file on /dev/vda costs, in
  * instructions of the only CPU (QEMU -icount), and how often the pages of a cluster are mapped.
  *
- * Prints lines "# metric NAME.<what> <number>", as totals of one read:
+ * The number of pages is taken from a register, so that it is for arm64 only. Prints lines "# metric NAME.<what> <number>", as totals of one read:
  *   instructions	three times, with nothing traced
  *   clusters		calls of DECODER, the function that decodes one cluster
  *   decoder		instructions in DECODER (the clock counts instructions, in steps of a timer tick)
@@ -42,26 +42,13 @@ static uint64_t instructions_of_read(int fd, long long bytes)
 }
 
 /* One read with only @decoder profiled; gives its calls and the time in it. */
-static void profile_read(const char *decoder, long long *calls, double *ns)
+static long long profile_read(const char *decoder, double *ns)
 {
-	char line[256], name[128];
-	FILE *f;
-
-	write_file(TRACING "set_ftrace_filter", decoder);
 	drop_caches();
-	write_file(TRACING "function_profile_enabled", "1");
+	profile_begin(decoder);
 	must(read_all(NULL) > 0, "cannot read %s\n", FILE_ON_DISK);
-	write_file(TRACING "function_profile_enabled", "0");
-	f = fopen(TRACING "trace_stat/function0", "r");
-	must(f, "no function profile\n");
-	*calls = 0;
-	while (fgets(line, sizeof(line), f))
-		if (sscanf(line, " %127s %lld %lf us", name, calls, ns) == 3 && !strcmp(name, decoder))
-			break;
-		else
-			*calls = 0;
-	fclose(f);
-	*ns *= 1000;
+	profile_end();
+	return profiled(decoder, ns);
 }
 
 struct counts {
@@ -137,10 +124,11 @@ int main(int argc, char **argv)
 	if (argc == 4)
 		fragment();
 	bytes = read_all(NULL);	/* what stays cached over drop_caches is cached now */
+	must(bytes > 0, "cannot read %s\n", FILE_ON_DISK);
 
 	for (i = 0; i < 3; i++)
 		n[i] = instructions_of_read(fd, bytes);
-	profile_read(argv[2], &calls, &ns);
+	calls = profile_read(argv[2], &ns);
 	counts = count_events();
 
 	for (i = 0; i < 3; i++)

@@ -35,6 +35,7 @@ int main(int argc, char **argv)
 		done += n;
 		left -= n;
 	}
+	must(!left, "/dev/vdb ends %lld bytes early\n", left);
 	must(!fsync(out), "cannot fsync\n");
 	must(!ioctl(out, F2FS_IOC_GET_COMPRESS_BLOCKS, &saved), "cannot ask for the saved blocks\n");
 	close(out);
