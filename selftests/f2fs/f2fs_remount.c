@@ -209,7 +209,7 @@ int main(int argc, char **argv)
 	ksft_test_result(maps == unmaps, "no map left\n");
 	ksft_test_result(areas[1] <= areas[0], "no vmalloc area left\n");
 	if (!access("/sys/kernel/debug/kmemleak", F_OK))
-		ksft_test_result_skip("no memory left behind # kmemleak finds it, and takes memory itself\n");
+		ksft_test_result_skip("no memory left behind\n");	/* kmemleak finds it, and takes memory itself */
 	else
 		ksft_test_result(kb[1] + 2048 >= kb[0], "no memory left behind\n");
 	must(!umount(MNT), "cannot unmount\n");
