@@ -12,7 +12,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
 
@@ -44,6 +46,16 @@ static inline void write_file(const char *path, const char *text)
 		must(n > 0, "cannot write '%s' to %s\n", text, path);
 	}
 	close(fd);
+}
+
+/* The first line of a file, without its end. */
+static inline void read_line(const char *path, char *line, int size)
+{
+	FILE *f = fopen(path, "r");
+
+	must(f && fgets(line, size, f), "cannot read %s\n", path);
+	line[strcspn(line, "\n")] = 0;
+	fclose(f);
 }
 
 /* Profile the named functions, separated by spaces, until profile_end(). */
@@ -140,6 +152,65 @@ static inline int64_t now_ms(void)
 static inline void sleep_ms(int ms)
 {
 	usleep(ms * 1000);
+}
+
+/* Seed random(), and say with what. */
+static inline unsigned int seed_random(void)
+{
+	unsigned int seed;
+
+	must(getrandom(&seed, sizeof(seed), GRND_NONBLOCK | GRND_INSECURE) == sizeof(seed), "no random numbers\n");
+	ksft_print_msg("seed %u\n", seed);
+	srandom(seed);
+	return seed;
+}
+
+/* Make all that the fault attribute of @name may fail do so, or nothing. Returns false if the kernel has no such attribute. */
+static inline bool fail_always(const char *name, bool on)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "/sys/kernel/debug/%s/times", name);
+	if (access(path, W_OK))
+		return false;
+	write_file(path, on ? "-1" : "0");
+	snprintf(path, sizeof(path), "/sys/kernel/debug/%s/verbose", name);
+	write_file(path, "0");
+	snprintf(path, sizeof(path), "/sys/kernel/debug/%s/probability", name);
+	write_file(path, on ? "100" : "0");
+	return true;
+}
+
+/* Pages of @fd in the page cache, of those from @from on; @size may reach beyond the end of the file. */
+static inline int pages_cached(int fd, off_t from, size_t size)
+{
+	size_t page = sysconf(_SC_PAGESIZE), pages = (size + page - 1) / page, i;
+	unsigned char *in = malloc(pages);
+	void *p = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, from);
+	int n = 0;
+
+	must(in && p != MAP_FAILED && !mincore(p, size, in), "cannot ask what is cached\n");
+	for (i = 0; i < pages; i++)
+		n += in[i] & 1;
+	munmap(p, size);
+	free(in);
+	return n;
+}
+
+/* Leave every other page of nearly all memory free, so that no two free pages are neighbours. */
+static inline void fragment(void)
+{
+	size_t size = (number_in("/proc/meminfo", "MemAvailable:") - 128 * 1024) << 10;
+	size_t page = sysconf(_SC_PAGESIZE), i;
+	char *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	must(p != MAP_FAILED, "cannot take %zu bytes\n", size);
+	must(!madvise(p, size, MADV_DONTFORK), "cannot keep memory from children\n");
+	write_file("/proc/sys/vm/compaction_proactiveness", "0");	/* it would undo what follows, and be counted */
+	for (i = 0; i < size; i += page)
+		p[i] = 1;
+	for (i = 0; i < size; i += 2 * page)
+		must(!madvise(p + i, page, MADV_DONTNEED), "cannot give back a page\n");
 }
 
 /* Read @fd in order; compare with @original unless it is negative. Returns bytes, or -1 where they differ. */
