@@ -4,8 +4,6 @@
  * at random places, and mapped into memory, each from cold.
  */
 #include "steady.h"
-#include <sys/mman.h>
-#include <sys/random.h>
 
 #define READS	2000
 
@@ -46,7 +44,6 @@ static bool mapped(int fd, int ofd, off_t size)
 
 int main(int argc, char **argv)
 {
-	unsigned int seed;
 	char path[200];
 	int fd, ofd;
 	off_t size;
@@ -54,9 +51,7 @@ int main(int argc, char **argv)
 	ksft_print_header();
 	ksft_set_plan(3);
 	must(argc == 4, "usage: read_back filesystem file original\n");
-	must(getrandom(&seed, sizeof(seed), GRND_NONBLOCK | GRND_INSECURE) == sizeof(seed), "no random numbers\n");
-	ksft_print_msg("seed %u\n", seed);
-	srandom(seed);
+	seed_random();
 	mkdir(MNT, 0755);
 	must(!mount("/dev/vda", MNT, argv[1], MS_RDONLY, NULL), "cannot mount /dev/vda as %s\n", argv[1]);
 	snprintf(path, sizeof(path), MNT "/%s", argv[2]);

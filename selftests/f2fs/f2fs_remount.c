@@ -177,9 +177,7 @@ int main(int argc, char **argv)
 			way = h;
 	must(way < ARRAY_SIZE(hows) || !strcmp(argv[1], "storm"), "unknown way %s\n", argv[1]);
 	times = atoi(argv[2]);
-	must(getrandom(&seed, sizeof(seed), GRND_NONBLOCK | GRND_INSECURE) == sizeof(seed), "no random numbers\n");
-	ksft_print_msg("seed %u\n", seed);
-	srandom(seed);
+	seed = seed_random();
 
 	must(!mount_f2fs("/dev/vda", 0, "memory=normal"), "cannot mount /dev/vda\n");
 	/* the same load without a flip fills what stays filled, the profile's own memory included */
