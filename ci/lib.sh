@@ -100,6 +100,19 @@ commit_of() {
 	kgit rev-parse -q --verify "$ref^{commit}" || die "$TREE has no commit for KERNEL=$1 ($ref)"
 }
 
+# disk_paths DISKS SPEC...: what ci/boot takes for the disks named, which may have QEMU's options; DISKS is what ci/disks says.
+# All but the first are only read.
+disk_paths() {
+	known=$1 more=
+	shift
+	for spec; do
+		path=$(echo "$known" | sed -n "s/^${spec%%,*} //p")
+		[ -n "$path" ] || die "selftests/disks.tsv has no disk '${spec%%,*}'"
+		printf '%s%s ' "$path${spec#"${spec%%,*}"}" "$more"
+		more=,readonly=on
+	done
+}
+
 # kmake ARGUMENT...: the one way that the kernel in $src is made into $obj; another compiler line would rebuild everything.
 export CCACHE_DIR="$cache/ccache" CCACHE_MAXSIZE=3G CCACHE_BASEDIR="$cache/build" CCACHE_NOHASHDIR=1
 kmake() {
