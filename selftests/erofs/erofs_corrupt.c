@@ -311,8 +311,8 @@ static void test_data(void)
 		t = &tallies[i];
 		if (i == FLIPS)
 			ksft_test_result(t->extents && !t->other, "%s: an error or whole pages\n", names[i]);
-		else if (i == CUT)	/* what comes before the cut is right; LZ4 takes zeroes for matches */
-			ksft_test_result(t->failed && t->right && !t->other, "%s: an error or whole pages\n", names[i]);
+		else if (i == CUT)	/* what comes before the cut may be right; some LZ4 take zeroes for matches */
+			ksft_test_result(t->failed && !t->other, "%s: an error or whole pages\n", names[i]);
 		else
 			ksft_test_result(t->failed && !t->right && !t->wrong && !t->other, "%s\n", names[i]);
 	}
