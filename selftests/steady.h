@@ -129,6 +129,32 @@ static inline long long number_in(const char *path, const char *key)
 	return v;
 }
 
+/* Free memory with what waits on per-CPU lists, which can be tens of megabytes, in kB. */
+static inline long long free_kb(void)
+{
+	FILE *f = fopen("/proc/zoneinfo", "r");
+	long long pages, sum = 0;
+	char line[200];
+
+	must(f, "cannot open /proc/zoneinfo\n");
+	while (fgets(line, sizeof(line), f))
+		if (sscanf(line, " count: %lld", &pages) == 1)
+			sum += pages;
+	fclose(f);
+	return number_in("/proc/meminfo", "MemFree:") + sum * (sysconf(_SC_PAGESIZE) >> 10);
+}
+
+/* What was read from the first disk since boot, in sectors. */
+static inline long long sectors_read(void)
+{
+	FILE *f = fopen("/sys/block/vda/stat", "r");
+	long long n;
+
+	must(f && fscanf(f, "%*d %*d %lld", &n) == 1, "cannot read what /dev/vda did\n");
+	fclose(f);
+	return n;
+}
+
 static inline void drop_caches(void)
 {
 	sync();

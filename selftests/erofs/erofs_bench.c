@@ -13,16 +13,6 @@
 #define RUNS		5	/* such a load differs by tens of percent from run to run */
 #define RECLAIM		"try_to_free_pages"
 
-static long long sectors_read(void)
-{
-	FILE *f = fopen("/sys/block/vda/stat", "r");
-	long long n;
-
-	must(f && fscanf(f, "%*d %*d %lld", &n) == 1, "cannot read what /dev/vda did\n");
-	fclose(f);
-	return n;
-}
-
 int main(int argc, char **argv)
 {
 	const char *allocate = page_allocator();

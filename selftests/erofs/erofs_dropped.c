@@ -23,16 +23,6 @@ static const char * const names[WAYS] = {
 /* How much the kernel must read for more than it was asked to: its default, as a virtio disk has megabytes. */
 #define READ_AHEAD_KB	"128"
 
-static long long sectors_read(void)
-{
-	FILE *f = fopen("/sys/block/vda/stat", "r");
-	long long n;
-
-	must(f && fscanf(f, "%*d %*d %lld", &n) == 1, "cannot read what /dev/vda did\n");
-	fclose(f);
-	return n;
-}
-
 /* Returns whether all was right. */
 static bool read_in(enum way way, off_t size)
 {

@@ -51,21 +51,6 @@ static int reader(int me)
 	return err;
 }
 
-/* Memory that is free, with that in the lists of each CPU, in kB. */
-static long long free_kb(void)
-{
-	FILE *f = fopen("/proc/zoneinfo", "r");
-	long long pages, sum = 0;
-	char line[200];
-
-	must(f, "cannot open /proc/zoneinfo\n");
-	while (fgets(line, sizeof(line), f))
-		if (sscanf(line, " count: %lld", &pages) == 1)
-			sum += pages;
-	fclose(f);
-	return number_in("/proc/meminfo", "MemFree:") + sum * (PAGE >> 10);
-}
-
 static void settle(void)
 {
 	drop_caches();

@@ -12,16 +12,6 @@ struct cost {
 	long long wanted, hits, sectors;
 };
 
-static long long sectors_read(void)
-{
-	FILE *f = fopen("/sys/block/vda/stat", "r");
-	long long n;
-
-	must(f && fscanf(f, "%*d %*d %lld", &n) == 1, "cannot read what /dev/vda did\n");
-	fclose(f);
-	return n;
-}
-
 /*
  * Let the page cache of the file go, page by page: drop_caches would drop the compressed pages as well, and so would
  * POSIX_FADV_DONTNEED, on f2fs. A page on another CPU's list may stay.

@@ -138,21 +138,6 @@ static int count_areas(void)
 	return count_lines("/proc/vmallocinfo", "f2fs") + count_lines("/proc/vmallocinfo", "zstd");
 }
 
-/* Free memory with what waits on per-CPU lists, which can be tens of megabytes. */
-static long long free_kb(void)
-{
-	FILE *f = fopen("/proc/zoneinfo", "r");
-	long long pages, sum = 0;
-	char line[200];
-
-	must(f, "cannot open /proc/zoneinfo\n");
-	while (fgets(line, sizeof(line), f))
-		if (sscanf(line, " count: %lld", &pages) == 1)
-			sum += pages;
-	fclose(f);
-	return number_in("/proc/meminfo", "MemFree:") + sum * (sysconf(_SC_PAGESIZE) >> 10);
-}
-
 static void settle(void)
 {
 	while (in_flight())
